@@ -65,6 +65,7 @@ struct sw_analysis {
     bool restart;          /* a call was found not to return: what was learnt behind it is wrong */
     bool hit_bound;        /* some limit was reached: the result may be incomplete */
     bool has_far;          /* `starts` has bits of instructions far from begin */
+    bool returned;         /* the path ended at a return */
     bool has_data;         /* the path has made addresses of data in this block */
     bool is_packed;        /* packed or unpacked: no path can be continued */
     uint8_t flags;         /* of the current path, see control_flow.h */

@@ -14,6 +14,7 @@ enum {
     MOST_CASES = 1024,
     MOST_UNBOUNDED = 256,
     LONGEST_INSN = 16,
+    WORD = 8,
     START_UNITS = 16, /* what a run costs before its first instruction */
     PATH = SW_BLOCK_AFTER_CALL | SW_BLOCK_ASSUMED | SW_BLOCK_PADDED
 };
@@ -306,6 +307,42 @@ static void follow_call(struct sw_analysis *w, const struct sw_insn *insn, uint6
     sw_flow_arrive(w, next, (uint8_t)(w->flags | (is == SW_OUTLINED_RETURNS ? 0 : SW_BLOCK_AFTER_CALL)));
 }
 
+bool sw_flow_drops(const struct sw_analysis *w, const struct sw_insn *insn)
+{
+    return insn->flow == SW_FLOW_INDIRECT && insn->count != 0 && insn->effects[0].kind == SW_EFFECT_SET &&
+           insn->effects[0].dst == w->code->arch->roles->sp;
+}
+
+/* Whether the code at an address is a thunk that stands for a jump through a register. */
+static bool is_thunk(const struct sw_analysis *w, uint64_t address)
+{
+    const struct sw_code_patterns *patterns = w->code->arch->patterns;
+    return patterns->is_thunk && patterns->is_thunk(w->code, address);
+}
+
+/*
+ * A jump to such a thunk is an indirect jump, which cases of a switch may follow. So is one that stands in the function
+ * itself; its first instruction is a jump that pushes.
+ */
+static void jump(struct sw_analysis *w, const struct sw_insn *insn, uint64_t pc)
+{
+    struct sw_val *sp = &w->current.reg[w->code->arch->roles->sp];
+    const bool pushes = insn->count != 0, is_indirect = is_thunk(w, pushes ? pc : insn->target);
+    if (pushes || !is_indirect)
+        sw_flow_arrive(w, insn->target, w->flags);
+    if (pushes) /* as in front of it */
+        *sp = sw_val_plus(*sp, WORD);
+    if (is_indirect)
+        sw_flow_arrive(w, pc, (uint8_t)(w->flags | SW_BLOCK_AT_INDIRECT));
+}
+
+static bool ends_at_return(struct sw_analysis *w)
+{
+    w->returned = true;
+    sw_flow_check_return(w);
+    return false;
+}
+
 bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t pc)
 {
     const uint64_t next = pc + insn->length;
@@ -324,15 +361,18 @@ bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t 
     w->only_padding = w->only_padding && insn->count == 0 && insn->flow == SW_FLOW_NEXT;
     switch (insn->flow) {
     case SW_FLOW_RETURN:
-        sw_flow_check_return(w);
-        return false;
+        return ends_at_return(w);
     case SW_FLOW_BRANCH:
         branch(w, insn);
         break;
     case SW_FLOW_JUMP:
-        sw_flow_arrive(w, insn->target, w->flags);
+        jump(w, insn, pc);
         return false;
     case SW_FLOW_INDIRECT:
+        if (sw_flow_drops(w, insn))
+            return false;
+        if (sw_state_returns(&w->current, w->code->arch))
+            return ends_at_return(w);
         if (sw_flow_wants_table(w))
             return false;
         if (!enter_cases(w) || w->end != 0) /* with known bounds, all code must be reached from somewhere */

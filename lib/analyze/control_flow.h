@@ -148,8 +148,14 @@ bool sw_flow_next(struct sw_analysis *w, uint64_t *pc);
 /* Decodes the instruction at pc. False: there is none, or the budget is used up. */
 bool sw_flow_insn(struct sw_analysis *w, uint64_t pc, struct sw_insn *insn);
 
-/* Runs an instruction's effects on work->current, and follows its control flow. False: the path ends here. */
+/*
+ * Runs an instruction's effects on work->current, and follows its control flow. False: the path ends here; at a return
+ * work->returned is set.
+ */
 bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t pc);
+
+/* Whether an indirect jump drops what is on top of the stack: the end of a thunk that stands for `jmp reg`. */
+bool sw_flow_drops(const struct sw_analysis *w, const struct sw_insn *insn);
 
 /* ---- unreached.c ---- */
 

@@ -99,13 +99,16 @@ static bool run_forward(struct sw_analysis *w, uint64_t pc, struct offer *to)
 {
     struct named named = { SW_NOREG, SW_NOREG, 0, 0 };
     struct sw_insn insn;
+    w->returned = false;
     while (sw_flow_insn(w, pc, &insn)) {
         const bool on = sw_flow_follow(w, &insn, pc);
         const uint64_t slot = note_named(&named, &insn, pc, w->code->arch->roles->pc);
-        if (insn.flow == SW_FLOW_RETURN)
+        if (w->returned)
             return offer_rule(w, to, SW_TRUST_GUESS);
         if (insn.flow == SW_FLOW_INDIRECT && (insn.slot || slot))
             return jump_through(w, insn.slot ? insn.slot : slot, to);
+        if (sw_flow_drops(w, &insn))
+            return offer_as_return(w, to, SW_TRUST_NONE);
         if (!on)
             return false;
         pc += insn.length;
@@ -141,19 +144,28 @@ static void keep_link_source(struct sw_analysis *w, uint64_t pc)
         w->current.reg[e->src] = (struct sw_val){ .base = (uint8_t)(e->src + 1) };
 }
 
+static bool goes_forward(const struct sw_code *code, uint64_t pc, struct sw_fp_distance *fp, struct sw_analysis *work,
+                         struct offer *to)
+{
+    uint64_t from;
+    sw_flow_start(work, code, pc, 0, true, fp);
+    for (bool is_first = true; sw_flow_next(work, &from); is_first = false) {
+        if (is_first)
+            keep_link_source(work, from);
+        if (run_forward(work, from, to))
+            return true;
+    }
+    return offer_tail_calls(work, to);
+}
+
 enum sw_status sw_analyze_forward(const struct sw_code *code, uint64_t pc, struct sw_fp_distance *fp,
                                   struct sw_analysis *work, bool (*accept)(void *arg, const struct sw_rule *rule),
                                   void *arg)
 {
     struct offer to = { .accept = accept, .arg = arg };
-    uint64_t from;
+    const uint64_t joined = code->arch->patterns->joined ? code->arch->patterns->joined(code, pc) : pc;
     sw_flow_forget_runs(work);
-    sw_flow_start(work, code, pc, 0, true, fp);
-    for (bool is_first = true; sw_flow_next(work, &from); is_first = false) {
-        if (is_first)
-            keep_link_source(work, from);
-        if (run_forward(work, from, &to))
-            return SW_OK;
-    }
-    return offer_tail_calls(work, &to) ? SW_OK : SW_E_NO_RULE;
+    if (joined != pc && goes_forward(code, joined, fp, work, &to))
+        return SW_OK;
+    return goes_forward(code, pc, fp, work, &to) ? SW_OK : SW_E_NO_RULE;
 }

@@ -374,6 +374,18 @@ void sw_state_run(struct sw_state *state, const struct sw_arch *arch, const stru
         sw_state_forget_below_sp(state, arch);
 }
 
+bool sw_state_returns(struct sw_state *state, const struct sw_arch *arch)
+{
+    struct sw_val popped = state->reg[arch->roles->pc];
+    if (sw_arch_has_link(arch) || !popped.deref || popped.add != 0 || popped.weak)
+        return false;
+    popped.deref = popped.copy = false;
+    if (!sw_val_same(sw_val_plus(popped, WORD), state->reg[arch->roles->sp]))
+        return false;
+    state->ret_at = popped;
+    return true;
+}
+
 void sw_state_assume_equal(struct sw_state *state, const struct sw_arch *arch)
 {
     const unsigned sp = arch->roles->sp;

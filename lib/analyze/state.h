@@ -86,6 +86,9 @@ void sw_state_copy(struct sw_state *to, const struct sw_state *from);
 /* Runs the effects of one instruction at the code offset `point`. */
 void sw_state_run(struct sw_state *state, const struct sw_arch *arch, const struct sw_insn *insn, uint32_t point);
 
+/* At an indirect jump: whether it goes where the word popped last says. Then the state is as behind a return. */
+bool sw_state_returns(struct sw_state *state, const struct sw_arch *arch);
+
 /* Forgets words below sp: a call is about to be made, or has been, and may overwrite them. */
 void sw_state_forget_below_sp(struct sw_state *state, const struct sw_arch *arch);
 

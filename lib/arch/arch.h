@@ -49,6 +49,10 @@ enum { SW_ENDING_BYTES = 8, SW_SYSCALL_BYTES = 160 };
  * syscall_ahead Whether a system call stands in SW_SYSCALL_BYTES of code from pc on: costs little.
  * new_stack     The register with the second argument of a system call, clone's stack.
  * is_filler     Whether the instruction at `bytes` only fills up. size: bytes up to the function's end, 1 or more.
+ * is_thunk      Whether the code at `at` does nothing but jump through a register: what compilers call and jump to in
+ *               place of such a jump, where it is not to be predicted. Null: nobody has seen why one should ask.
+ * joined        Where the instruction begins that decode makes of two, of which pc is at the second; else pc. May be
+ *               null.
  * behind_system_call  Whether a system call instruction ends at `after`. Null: nobody has seen why one should ask.
  */
 struct sw_code_patterns {
@@ -66,6 +70,8 @@ struct sw_code_patterns {
     bool (*syscall_ahead)(const struct sw_code *code, uint64_t pc);
     unsigned new_stack;
     bool (*is_filler)(const uint8_t *bytes, size_t size);
+    bool (*is_thunk)(const struct sw_code *code, uint64_t at);
+    uint64_t (*joined)(const struct sw_code *code, uint64_t pc);
     bool (*behind_system_call)(const struct sw_code *code, uint64_t after);
 };
 

@@ -7,6 +7,9 @@
 #
 # "step outlined": with clang's outliner, by clang alone. clang's tables of outlined helpers are wrong, and are not asked.
 #
+# At the end of a name, how code is hardened: thunk, inline, retpoline: returns and indirect jumps not to be predicted; loads,
+# lvi: loads. Two programs have each, without tables.
+#
 # MACHINE=arm64: for ARM64, by cross compilers; a line "arm64: FLAGS" stands for those of the first line. -pac at the end of a
 # name: with branch protection, return addresses signed.
 set -eu
@@ -27,7 +30,19 @@ asks_tables() {
     [ "$machine" = x64 ] || [ "$1" != clang ] || [ "$($clang -dumpversion | cut -d. -f1)" -ge 15 ]
 }
 
-# compile SOURCE COMPILER LEVEL FRAME TABLES [pac]
+# The flags of what a name ends with.
+hardening() {
+    case $1 in
+    pac) echo -mbranch-protection=standard ;;
+    thunk) echo -fcf-protection=none -mfunction-return=thunk -mindirect-branch=thunk ;;
+    inline) echo -fcf-protection=none -mfunction-return=thunk-inline -mindirect-branch=thunk-inline ;;
+    retpoline) echo -mretpoline ;;
+    loads) echo -mspeculative-load-hardening ;;
+    lvi) echo -mlvi-hardening ;;
+    esac
+}
+
+# compile SOURCE COMPILER LEVEL FRAME TABLES [HARDENING]
 compile() {
     [ "$5" != eh ] || asks_tables "$2" || set -- "$1" "$2" "$3" "$4" untold ${6:-}
     made=$out/${1%.c}-$2-$3-$4-$5${6:+-$6}
@@ -35,7 +50,7 @@ compile() {
     [ ! -f "$made" ] || [ "$1" -nt "$made" ] || [ shape.h -nt "$made" ] || return 0
     flags=$(sed -n '1s,^/\* step[a-z ]*: \(.*\) \*/$,\1,p' "$1")
     [ "$machine" != arm64 ] || ! grep -q '^/\* arm64: ' "$1" || flags=$(sed -n 's,^/\* arm64: \(.*\) \*/$,\1,p' "$1")
-    [ -z "${6:-}" ] || flags="$flags -mbranch-protection=standard"
+    [ -z "${6:-}" ] || flags="$flags $(hardening "$6")"
     case $2 in gcc) compiler=$gcc ;; *) compiler=$clang ;; esac
     case $4 in fp) flags="$flags -fno-omit-frame-pointer" ;; *) flags="$flags -fomit-frame-pointer" ;; esac
     case $5 in bare*) flags="$flags -fno-asynchronous-unwind-tables -fno-unwind-tables" ;; esac
@@ -94,5 +109,11 @@ for source in *.c; do
             done
             [ "$machine" != arm64 ] || next_pac
         done
+    done
+done
+[ "$machine" = x64 ] || exit 0
+for source in callbacks.c switches.c; do
+    for how in gcc-thunk gcc-inline clang-retpoline clang-loads clang-lvi; do
+        ! have "${how%-*}" || compile "$source" "${how%-*}" O2 nofp bare "${how#*-}"
     done
 done

@@ -25,12 +25,23 @@ static bool loads_sp(const uint8_t *bytes, size_t at, size_t size)
            ((opcode == 0x94 || opcode == 0x5c) && !(rex & 1));
 }
 
+/* call rel32 a few bytes ahead, over a loop that begins with pause or lfence: what it pushes is never returned to. */
+static bool is_over_a_loop(const uint8_t *bytes, size_t at, size_t size)
+{
+    const uint8_t *behind = bytes + at + 5;
+    return at + 8 <= size && bytes[at] == 0xe8 && bytes[at + 1] < 64 &&
+           !(bytes[at + 2] | bytes[at + 3] | bytes[at + 4]) &&
+           ((behind[0] == 0xf3 && behind[1] == 0x90) || (behind[0] == 0x0f && behind[1] == 0xae && behind[2] == 0xe8));
+}
+
 static enum shadow_kind x64_kind_of(const uint8_t *bytes, size_t size)
 {
     const size_t n = prefixes(bytes, size);
     if (n + 1 > size)
         return SHADOW_PLAIN;
     const uint8_t opcode = bytes[n], next = n + 1 < size ? bytes[n + 1] : 0;
+    if (is_over_a_loop(bytes, n, size))
+        return SHADOW_PLAIN;
     if (opcode == 0xe8 || (opcode == 0xff && (next >> 3 & 6) == 2))
         return SHADOW_CALL;
     if (opcode == 0xc3 || opcode == 0xc2)

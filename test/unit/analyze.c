@@ -110,6 +110,27 @@ static const struct row {
       { 0x48, 0x83, 0xec, 0x18, 0x48, 0x89, 0x5c, 0x24, 8,    0x31, 0xdb,
         0x48, 0x8b, 0x5c, 0x24, 8,    0x48, 0x83, 0xc4, 0x18, 0xc3 },
       { { 4, 8, 0, 0 }, { 5, 32, 0, 0 }, { 2, 32, 0, 0 }, { 5, 32, -24, 0 }, { 4, 32, 0, 0 }, { 1, 8, 0, 0 } } },
+    /* Hardened against speculation. T: call L; trap: pause; lfence; jmp trap; L: a call that only pushes and jumps. */
+    { "jump_to_a_thunk_that_returns", false, /* push rbx; pop rbx; jmp T; T: call L; trap; L: lea rsp,[rsp+8]; ret */
+      { 0x53, 0x5b, 0xeb, 0, 0xe8, 7, 0, 0, 0, 0xf3, 0x90, 0x0f, 0xae, 0xe8, 0xeb, 0xf9, 0x48, 0x8d, 0x64, 0x24, 8, 0xc3 },
+      { { 1, 8, 0, 0 }, { 1, 16, -16, 0 }, { 2, 8, 0, 0 }, { 12, 8, 0, 0 }, { 5, 16, 0, 0 }, { 1, 8, 0, 0 } } },
+    { "thunk_that_jumps_through_a_register", false, /* push rbx; pop rbx; T: call L; trap; L: mov [rsp],r11; ret */
+      { 0x53, 0x5b, 0xe8, 7, 0, 0, 0, 0xf3, 0x90, 0x0f, 0xae, 0xe8, 0xeb, 0xf9, 0x4c, 0x89, 0x1c, 0x24, 0xc3 },
+      { { 1, 8, 0, 0 }, { 1, 16, -16, 0 }, { 12, 8, 0, 0 }, { 4, 16, 0, 0 }, { 1, 16, 0, 0 } } },
+    { "what_is_ored_into_sp_is_0", false, /* push rbx; shl rax,47; or rsp,rax; pop rbx; or rsp,rcx; ret */
+      { 0x53, 0x48, 0xc1, 0xe0, 0x2f, 0x48, 0x09, 0xc4, 0x5b, 0x48, 0x09, 0xcc, 0xc3 },
+      { { 1, 8, 0, 0 }, { 4, 16, -16, 0 }, { 3, 16, -16, 0 }, { 1, 16, -16, 0 }, { 3, 8, 0, 0 }, { 1, 8, 0, 0 } } },
+    { "return_address_shifted_by_0", false, /* shl qword [rsp],0; lfence; ret */
+      { 0x48, 0xc1, 0x24, 0x24, 0, 0x0f, 0xae, 0xe8, 0xc3 }, { { 5, 8, 0, 0 }, { 3, 8, 0, 0 }, { 1, 8, 0, 0 } } },
+    { "return_address_inverted_twice", false, /* not qword [rsp]; not qword [rsp]; lfence; ret */
+      { 0x48, 0xf7, 0x14, 0x24, 0x48, 0xf7, 0x14, 0x24, 0x0f, 0xae, 0xe8, 0xc3 },
+      { { 8, 8, 0, 0 }, { 3, 8, 0, 0 }, { 1, 8, 0, 0 } } },
+    { "return_by_pop_and_jump", true, /* push rbx; pop rbx; pop rcx; lfence; jmp rcx */
+      { 0x53, 0x5b, 0x59, 0x0f, 0xae, 0xe8, 0xff, 0xe1 },
+      { { 1, 8, 0, 0 }, { 1, 16, -16, 0 }, { 1, 8, 0, 0 }, { 3, 0, 0, 0 }, { 2, 0, 0, 0 } } },
+    { "return_by_pop_and_jump_but_behind_the_pop", false,
+      { 0x53, 0x5b, 0x59, 0x0f, 0xae, 0xe8, 0xff, 0xe1 },
+      { { 1, 8, 0, 0 }, { 1, 16, -16, 0 }, { 1, 8, 0, 0 } } },
 };
 
 /* clang-format on */

@@ -73,12 +73,16 @@ static void signal_at(uint64_t handler_sp)
 
 static const struct {
     const char *name;
-    uint8_t bytes[6];
+    uint8_t bytes[8];
     size_t size;
     enum shadow_kind kind;
 } opcodes[] = {
     { "call rel32", { 0xe8, 0, 0, 0, 0 }, 5, SHADOW_CALL },
     { "call rel32 that the linker made of one through the GOT", { 0x67, 0xe8, 0, 0, 0, 0 }, 6, SHADOW_CALL },
+    { "call rel32 over pause", { 0xe8, 7, 0, 0, 0, 0xf3, 0x90, 0x0f }, 8, SHADOW_PLAIN },
+    { "call rel32 over lfence", { 0xe8, 7, 0, 0, 0, 0x0f, 0xae, 0xe8 }, 8, SHADOW_PLAIN },
+    { "call rel32 far away, in front of pause", { 0xe8, 7, 1, 0, 0, 0xf3, 0x90, 0x0f }, 8, SHADOW_CALL },
+    { "call rel32 in front of mfence", { 0xe8, 7, 0, 0, 0, 0x0f, 0xae, 0xf0 }, 8, SHADOW_CALL },
     { "call rax", { 0xff, 0xd0 }, 2, SHADOW_CALL },
     { "call [rip + x]", { 0xff, 0x15, 0, 0, 0, 0 }, 6, SHADOW_CALL },
     { "call r8", { 0x41, 0xff, 0xd0 }, 3, SHADOW_CALL },

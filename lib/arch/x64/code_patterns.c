@@ -10,6 +10,21 @@
 
 enum { LONGEST_CALL = 8, LEA = 7, ALIGNMENT = 16 };
 
+static bool decode_at(const struct sw_code *code, uint64_t at, struct sw_insn *insn)
+{
+    size_t size;
+    const uint8_t *bytes = code->fetch(code->arg, at, &size);
+    return bytes && sw_x64_decode(bytes, size, at, insn) == SW_OK;
+}
+
+/* Whether what looks like a call is one of a thunk's, over a loop that nothing returns to. */
+static bool only_pushes(const struct sw_code *code, uint64_t after, uint64_t target)
+{
+    enum { FARTHEST = 64, CALL = 5 };
+    struct sw_insn insn;
+    return target - after < FARTHEST && decode_at(code, after - CALL, &insn) && insn.flow == SW_FLOW_JUMP;
+}
+
 static bool call_before(const struct sw_code *code, uint64_t after, uint64_t *target, uint64_t *slot)
 {
     /* The page in front may be missing: then only the shorter forms are looked for. */
@@ -20,16 +35,9 @@ static bool call_before(const struct sw_code *code, uint64_t after, uint64_t *ta
         size_t size;
         const uint8_t *bytes = code->fetch(code->arg, after - sizes[i], &size);
         if (bytes && size >= sizes[i])
-            return sw_x64_call_before(bytes, sizes[i], after, target, slot);
+            return sw_x64_call_before(bytes, sizes[i], after, target, slot) && !only_pushes(code, after, *target);
     }
     return false;
-}
-
-static bool decode_at(const struct sw_code *code, uint64_t at, struct sw_insn *insn)
-{
-    size_t size;
-    const uint8_t *bytes = code->fetch(code->arg, at, &size);
-    return bytes && sw_x64_decode(bytes, size, at, insn) == SW_OK;
 }
 
 /* jmp [rip + x], perhaps behind endbr64. */
@@ -42,6 +50,31 @@ static bool goes_through(const struct sw_code *code, uint64_t at, uint64_t *slot
         return false;
     *slot = insn.slot;
     return insn.flow == SW_FLOW_INDIRECT && insn.slot;
+}
+
+/* call L; a loop; L: mov [rsp],reg; ret. */
+static bool is_thunk(const struct sw_code *code, uint64_t at)
+{
+    enum { CALL = 0xe8 };
+    struct sw_insn insn;
+    size_t size;
+    const uint8_t *bytes = code->fetch(code->arg, at, &size);
+    if (!bytes || bytes[0] != CALL || !decode_at(code, at, &insn) || insn.flow != SW_FLOW_JUMP)
+        return false;
+    return decode_at(code, insn.target, &insn) && insn.flow == SW_FLOW_INDIRECT && insn.count != 0 &&
+           insn.effects[0].dst == SW_X64_RSP;
+}
+
+/* mov [rsp],reg; ret. */
+static uint64_t joined(const struct sw_code *code, uint64_t pc)
+{
+    enum { MOV = 4, RET = 0xc3 };
+    struct sw_insn insn;
+    size_t size;
+    const uint8_t *bytes = pc < MOV ? NULL : code->fetch(code->arg, pc - MOV, &size);
+    const bool is_one = bytes && size > MOV && bytes[MOV] == RET && decode_at(code, pc - MOV, &insn) &&
+                        insn.length > MOV && insn.flow == SW_FLOW_INDIRECT;
+    return is_one ? pc - MOV : pc;
 }
 
 /* lea reg, [rip + x], anywhere. */
@@ -167,5 +200,7 @@ const struct sw_code_patterns sw_x64_code_patterns = {
     .syscall_ahead = syscall_ahead,
     .new_stack = SW_X64_RSI,
     .is_filler = is_filler,
+    .is_thunk = is_thunk,
+    .joined = joined,
     .behind_system_call = behind_system_call,
 };

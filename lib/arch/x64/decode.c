@@ -1,13 +1,77 @@
 /*
  * x64 instructions → effects: the frequent encodings by the tables of decode_quick.c, all others by Zydis. Knows
- * neither encodings nor meanings, but for the encodings of calls.
+ * neither encodings nor meanings, but for the encodings of calls, and of the thunks that stand for returns and jumps
+ * where branches are not to be predicted: each a call over a loop that holds speculation, which is never returned to.
+ * Source: prologue-shapes.md section 6.
  */
 #include "arch/x64/decode.h"
 
 #include "arch/x64/decode_insn.h"
 #include "base/bytes.h"
 
-enum { LONGEST_CALL = 8 };
+#include <string.h>
+
+enum { LONGEST_CALL = 8, LONGEST = 15 };
+
+/* Bytes of pause, lfence, int3 at the beginning; 0: none of them is there. */
+static size_t waits(const uint8_t *bytes, size_t size)
+{
+    static const uint8_t pause[] = { 0xf3, 0x90 }, lfence[] = { 0x0f, 0xae, 0xe8 };
+    if (size >= sizeof pause && memcmp(bytes, pause, sizeof pause) == 0)
+        return sizeof pause;
+    if (size >= sizeof lfence && memcmp(bytes, lfence, sizeof lfence) == 0)
+        return sizeof lfence;
+    return size != 0 && bytes[0] == 0xcc;
+}
+
+/* The size of a loop that only waits; 0: there is none. */
+static size_t loop(const uint8_t *bytes, size_t size)
+{
+    size_t at = 0, more;
+    while ((more = waits(bytes + at, size - at)) != 0)
+        at += more;
+    return at != 0 && size - at >= 2 && bytes[at] == 0xeb && bytes[at + 1] == (uint8_t)(0 - (at + 2)) ? at + 2 : 0;
+}
+
+/* A call over a loop pushes an address that nothing returns to, and jumps. In one: nothing else leads to the loop. */
+static bool is_call_over_loop(const uint8_t *bytes, size_t size, const struct sw_x64_decoded *d, struct sw_insn *insn)
+{
+    enum { FARTHEST = 64 };
+    const size_t looked = size < LONGEST ? size : LONGEST;
+    if (d->to.kind != SW_X64_IMM || d->imm <= 0 || d->imm > FARTHEST || looked < d->length)
+        return false;
+    const size_t more = loop(bytes + d->length, looked - d->length);
+    *insn = (struct sw_insn){ .length = (uint8_t)(d->length + more),
+                              .flow = SW_FLOW_JUMP,
+                              .count = 2,
+                              .target = d->pc + d->length + (uint64_t)d->imm,
+                              .effects = { { SW_EFFECT_STORE, SW_X64_RSP, SW_NOREG, 8, -8 },
+                                           { SW_EFFECT_SET, SW_X64_RSP, SW_X64_RSP, 8, -8 } } };
+    return more != 0;
+}
+
+/* mov [rsp],reg; ret: a jump that drops a word. In one, since behind the first no register tells what it stored. */
+static bool is_jump_by_return(const uint8_t *bytes, size_t size, const struct sw_x64_decoded *d, struct sw_insn *insn)
+{
+    enum { RET = 0xc3 };
+    const struct sw_x64_memory *m = &d->memory;
+    if (size <= d->length || bytes[d->length] != RET || m->disp != 0 || m->index != SW_NOREG || m->segment ||
+        m->narrow || d->from.kind != SW_X64_REG || d->from.size != 8)
+        return false;
+    *insn = (struct sw_insn){ .length = (uint8_t)(d->length + 1),
+                              .flow = SW_FLOW_INDIRECT,
+                              .count = 2,
+                              .effects = { { SW_EFFECT_SET, SW_X64_RSP, SW_X64_RSP, 8, 8 },
+                                           { SW_EFFECT_SET, SW_X64_RIP, d->from.reg, 8, 0 } } };
+    return true;
+}
+
+/* What two instructions say together. Apart, so that all others need no room for it. */
+static __attribute__((noinline)) bool is_joined(const uint8_t *bytes, size_t size, const struct sw_x64_decoded *d,
+                                                struct sw_insn *insn)
+{
+    return d->op == SW_X64_CALL ? is_call_over_loop(bytes, size, d, insn) : is_jump_by_return(bytes, size, d, insn);
+}
 
 enum sw_status sw_x64_decode(const uint8_t *bytes, size_t size, uint64_t pc, struct sw_insn *insn)
 {
@@ -17,7 +81,9 @@ enum sw_status sw_x64_decode(const uint8_t *bytes, size_t size, uint64_t pc, str
         if (status != SW_OK)
             return status;
     }
-    sw_x64_effects(&d, insn);
+    const bool stores_at_sp = d.op == SW_X64_MOV && d.stores && d.memory.base == SW_X64_RSP;
+    if ((d.op != SW_X64_CALL && !stores_at_sp) || !is_joined(bytes, size, &d, insn))
+        sw_x64_effects(&d, insn);
     return SW_OK;
 }
 

@@ -211,10 +211,14 @@ static void do_xchg(const struct sw_x64_decoded *d, struct sw_insn *insn)
         emit(insn, SW_EFFECT_SWAP, a, b, 0);
 }
 
-/* `or [rsp], 0` is a stack probe: it changes nothing. */
+/*
+ * `or [rsp], 0` is a stack probe: it changes nothing. Nor does what is ORed into sp: clang's hardening of loads
+ * (-mspeculative-load-hardening) puts 0 there, and ones where the processor speculates wrongly.
+ */
 static void do_or(const struct sw_x64_decoded *d, struct sw_insn *insn)
 {
-    if (!is_imm(&d->from) || d->imm != 0)
+    const bool is_sp = reg64(&d->to) == RSP && reg64(&d->from) != SW_NOREG;
+    if (!is_sp && (!is_imm(&d->from) || d->imm != 0))
         generic(d, insn);
 }
 
