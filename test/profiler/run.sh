@@ -287,6 +287,11 @@ SNAPWALK_MODE=wall SNAPWALK_VERBOSE=1 SNAPWALK_MEMORY_MB=4 SNAPWALK_INTERVAL=1 S
     profiled "$out/silent.folded" names 7 >"$out/said" 2>&1
 code=$?
 took=$(($(date +%s) - begun))
+# A program that returns from Main while the profile of its signal is still being sent ends of the signal all the same.
+ended "$out/hung.with" "$build/tools/snapwalk-profiler" run SNAPWALK_OUT="$out/hung.folded" \
+    SNAPWALK_ENDPOINT="http://127.0.0.1:$(cat "$out/silent.port")/" dotnet "$build/dotnet/profiled/profiled.dll" end raise 15
+[ $? -eq 143 ] && [ "$(ls "$out"/hung-*.folded | wc -l)" -eq 1 ]
+verdict $? "SIGTERM while a receiver hangs: it ends of that, and there is one file" "$out/hung.with"
 exec 4>&-
 [ $code -eq 0 ] && grep -q '^names: right$' "$out/said"
 verdict $? "a receiver that hangs: the program is the same" "$out/said"

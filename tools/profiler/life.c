@@ -210,7 +210,7 @@ static bool close_all(void)
 
 void life_end(void)
 {
-    signals_await_crash();
+    signals_await_end();
     (void)close_all();
 }
 

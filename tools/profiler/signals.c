@@ -84,10 +84,10 @@ static bool await(unsigned count, int limit_ms)
     return waited_ms > 0;
 }
 
-/* Without a wait in it another thread's return from Main would end the program before the crash does. */
-void signals_await_crash(void)
+/* Without this another thread's return from Main would end the program before the crash does. */
+void signals_await_end(void)
 {
-    if (!asked && await(atomic_load(&begun), CRASH_MS))
+    if (await(atomic_load(&begun), CRASH_MS))
         (void)poll(NULL, 0, LAST_MS);
 }
 

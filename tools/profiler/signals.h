@@ -28,8 +28,8 @@ unsigned signals_ends(void);
 /* What was collected at the first so many ends is written: those that wait go on. */
 void signals_written(unsigned ends);
 
-/* A crash of which the profile is being written: waits until the crash has ended the process, for a bounded time. */
-void signals_await_crash(void);
+/* An end whose profile is being written: waits until it has ended the process, for a bounded time. */
+void signals_await_end(void);
 
 /* 0, or the signal that the process is to end of, asked for behind signals_ends. A second one ends it at once. */
 int signals_asked(void);
