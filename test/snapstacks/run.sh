@@ -274,6 +274,19 @@ if command -v "${CXX:-g++}" >/dev/null 2>&1 && "$tool" --version | grep -q 'with
         env "DEBUGINFOD_CACHE_PATH=$out/cache" "$tool" "$pid"
     ends 0 "--all-lines: lines, too" "^  #[0-9]+ .* native  $wait_of  .*/names[.]cc:13\$" \
         env "DEBUGINFOD_CACHE_PATH=$out/cache" "$tool" --all-lines "$pid"
+    mkdir -p "$out/contained/usr/lib/debug"
+    if "${CXX:-g++}" -O2 -g -static -Wl,--build-id -o "$out/contained/whole" test/snapstacks/names.cc >"$out/seen" 2>&1 &&
+        strip -o "$out/contained/cpp" "$out/contained/whole" && unshare -m true 2>"$out/seen"; then
+        id=$(readelf -n "$out/contained/whole" | sed -n 's/.*Build ID: //p')
+        mkdir -p "$out/contained/usr/lib/debug/.build-id/${id%"${id#??}"}"
+        objcopy --only-keep-debug "$out/contained/whole" "$out/contained/usr/lib/debug/.build-id/${id%"${id#??}"}/${id#??}.debug"
+        rm "$out/contained/whole"
+        printf '#!/bin/sh\nexec unshare -m -R "%s" /cpp\n' "$out/contained" >"$out/contain"
+        chmod +x "$out/contain"
+        named "a separate file that only the process sees, by build id" "$out/contain"
+    else
+        echo "ok - a separate file that only the process sees # SKIP no right to mount, or no static libraries"
+    fi
     start "$out/bare/cpp"
     ends 0 "without debug information there is the module" '^  #[0-9]+ .* native  cpp[+]0x[0-9a-f]+$' "$tool" "$pid"
 else

@@ -1,24 +1,19 @@
 /*
  * Keeps the PDBs of assemblies open, each looked for once. The runtime says what file it is of, in its own view of the
  * file system. What the assembly says in memory decides whether a file is believed.
- *
- * Source: openat2(2), RESOLVE_IN_ROOT.
  */
 #include "assemblies.h"
 
 #include "pdb/find.h"
 #include "refuse.h"
+#include "within.h"
 
 #include <snapwalk/self.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { IMAGES_MOST = 4096, SLOTS = 2 * IMAGES_MOST };
@@ -76,23 +71,6 @@ static bool read_own(void *arg, uint64_t at, void *to, size_t size)
     const struct sw_memory memory = sw_self_memory();
     (void)arg;
     return memory.read(memory.arg, at, to, size) == size;
-}
-
-/* An old kernel, or one that is told so, has no openat2: then links on the way lead where they lead. */
-static int open_within(const char *root, const char *path)
-{
-    static const struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK, .resolve = RESOLVE_IN_ROOT };
-    char whole[2 * PATH_MAX];
-    const int folder = open(*root ? root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0)
-        return -1;
-    const int file = (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
-    const int error = errno;
-    close(folder);
-    if (file >= 0 || (error != ENOSYS && error != EPERM) ||
-        snprintf(whole, sizeof whole, "%s%s", root, path) >= (int)sizeof whole)
-        return file;
-    return open(whole, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
 static int open_beside(void *arg, const char *file)

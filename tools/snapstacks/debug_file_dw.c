@@ -4,6 +4,8 @@
  */
 #include "debug_file_dw.h"
 
+#include "within.h"
+
 #include <elfutils/libdwelf.h>
 #include <gelf.h>
 
@@ -51,6 +53,12 @@ static void find_managed(Elf *elf, struct debug_file *found)
     found->managed_end = header.sh_addr + header.sh_size;
 }
 
+/* Size 0 or less: there is none. */
+struct build {
+    const void *id;
+    ssize_t size;
+};
+
 static bool has_build_id(Elf *elf, const void *id, ssize_t size)
 {
     const void *other;
@@ -58,21 +66,23 @@ static bool has_build_id(Elf *elf, const void *id, ssize_t size)
     return size <= 0 || other_size <= 0 || (size == other_size && memcmp(id, other, (size_t)size) == 0);
 }
 
-/* Whether there is a file of debug information, of this build. */
-static bool look_at(const char *path, const void *id, ssize_t id_size, bool is_of_system, struct debug_file *found)
+/* Takes a file of debug information, if it is one of this build. root: of the path; a file that is taken stays open. */
+static bool look_at(const char *root, const char *path, const struct build *build, bool is_of_system,
+                    struct debug_file *found)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const int fd = open_within(root, path);
     if (fd < 0)
         return false;
     Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-    const bool is_it = elf && has_build_id(elf, id, id_size);
+    const bool is_it = elf && has_build_id(elf, build->id, build->size);
     if (is_it) {
         found->has_lines = look(elf, &found->is_compressed);
-        snprintf(found->path, sizeof found->path, "%s", path);
+        found->file = fd;
         found->is_of_system = is_of_system;
     }
     elf_end(elf);
-    close(fd);
+    if (!is_it)
+        close(fd);
     return is_it;
 }
 
@@ -91,20 +101,23 @@ bool debug_file_cached(const unsigned char *id, int id_size, char path[PATH_MAX]
     return home && snprintf(path, PATH_MAX, "%s/.cache/debuginfod_client/%s/debuginfo", home, hex) < PATH_MAX;
 }
 
-static bool find_by_build_id(const unsigned char *id, ssize_t size, struct debug_file *found)
+/* The target's own files first: what a container was built with is there. */
+static bool find_by_build_id(const char *root, const struct build *build, struct debug_file *found)
 {
+    const unsigned char *id = build->id;
     char path[PATH_MAX], hex[2 * BUILD_ID_MOST + 1] = "";
-    if (size < 2 || size > BUILD_ID_MOST)
+    if (build->size < 2 || build->size > BUILD_ID_MOST)
         return false;
-    for (ssize_t i = 1; i < size; i++)
+    for (ssize_t i = 1; i < build->size; i++)
         snprintf(hex + 2 * (i - 1), 3, "%02x", id[i]);
     snprintf(path, sizeof path, FOLDER "/.build-id/%02x/%s.debug", id[0], hex);
-    return look_at(path, id, size, true, found) ||
-           (debug_file_cached(id, (int)size, path) && look_at(path, id, size, true, found));
+    return look_at(root, path, build, true, found) || (*root && look_at("", path, build, true, found)) ||
+           (debug_file_cached(id, (int)build->size, path) && look_at("", path, build, true, found));
 }
 
-/* Beside the file, in a folder beside it, or below the folder of all debug files. */
-static bool find_by_link(Elf *elf, const char *file, const void *id, ssize_t size, struct debug_file *found)
+/* Beside the file, in a folder beside it, or below the folder of all debug files; all where the file is. */
+static bool find_by_link(Elf *elf, const char *root, const char *file, const struct build *build,
+                         struct debug_file *found)
 {
     static const struct {
         const char *front, *folder;
@@ -118,15 +131,15 @@ static bool find_by_link(Elf *elf, const char *file, const void *id, ssize_t siz
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
         if (snprintf(path, sizeof path, "%s%.*s%s%s", places[i].front, (int)(slash - file), file, places[i].folder,
                      link) < (int)sizeof path &&
-            strcmp(path, file) != 0 && look_at(path, id, size, places[i].is_of_system, found))
+            strcmp(path, file) != 0 && look_at(root, path, build, places[i].is_of_system, found))
             return true;
     return false;
 }
 
-void debug_file_find(int fd, const char *path, struct debug_file *found)
+void debug_file_find(int fd, const struct debug_place *place, struct debug_file *found)
 {
-    const void *id;
-    *found = (struct debug_file){ 0 };
+    struct build build = { NULL, 0 };
+    *found = (struct debug_file){ .file = -1 };
     elf_version(EV_CURRENT);
     Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
     if (!elf)
@@ -134,9 +147,9 @@ void debug_file_find(int fd, const char *path, struct debug_file *found)
     find_managed(elf, found);
     found->is_own = found->has_lines = look(elf, &found->is_compressed);
     if (!found->is_own) {
-        const ssize_t size = dwelf_elf_gnu_build_id(elf, &id);
-        if (!find_by_build_id(size > 0 ? id : NULL, size, found))
-            (void)find_by_link(elf, path, id, size, found);
+        build.size = dwelf_elf_gnu_build_id(elf, &build.id);
+        if (!find_by_build_id(place->root, &build, found))
+            (void)find_by_link(elf, place->file_root, place->path, &build, found);
     }
     elf_end(elf);
 }

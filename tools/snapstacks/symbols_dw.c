@@ -14,6 +14,7 @@
 #include "debug_file_dw.h"
 #include "refuse.h"
 #include "scopes_dw.h"
+#include "within.h"
 
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
@@ -29,13 +30,15 @@ enum { HEAD_BYTES = 1024, IMAGES_FIRST = 32, IMAGES_MOST = 4096, NAME_BYTES = 40
 
 /*
  * An image that was met. module: null where nothing is to be had by libdw, or the file is not there or is another one.
- * has_names: its separate file is among `files`. managed_begin, managed_end: the code that NativeAOT made.
+ * has_names: its separate file is among `files`. file: that, open; -1: there is none. managed_begin, managed_end: the
+ * code that NativeAOT made.
  */
 struct known {
     uint64_t begin;
     Dwfl_Module *module;
     struct units units;
     bool has_names;
+    int file;
     uint64_t managed_begin, managed_end;
 };
 
@@ -60,9 +63,13 @@ static int open_cached(Dwfl_Module *module)
     return debug_file_cached(id, size, path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 }
 
+/* userdata: the one that is known already, and one more; libdwfl closes what it gets. */
 static int find_debug_file(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, const char *file,
                            const char *link, GElf_Word crc, char **found)
 {
+    const int known = (int)(intptr_t)*userdata - 1;
+    if (known >= 0)
+        return fcntl(known, F_DUPFD_CLOEXEC, 0);
     const int fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, crc, found);
     return fd >= 0 ? fd : open_cached(module);
 }
@@ -95,6 +102,9 @@ void symbols_destroy(struct symbols *symbols)
         units_free(&symbols->known[i].units);
     dwfl_end(symbols->dwfl);
     sw_images_destroy(symbols->files);
+    for (size_t i = 0; i < symbols->count; i++)
+        if (symbols->known[i].file >= 0)
+            close(symbols->known[i].file);
     free(symbols->known);
     free(symbols);
 }
@@ -113,22 +123,27 @@ static const char *find_difference(const struct symbols *s, int fd, uint64_t beg
     return "it was replaced since it was mapped, or the process has begun another program";
 }
 
-/* The file is the module's from now on. */
-static Dwfl_Module *open_module(struct symbols *s, const struct sw_image *image, const char *path, int fd)
+/* The file is the module's from now on. separate: its debug information, -1: in itself, or not known. */
+static Dwfl_Module *open_module(struct symbols *s, const struct sw_image *image, const char *path, int fd, int separate)
 {
+    void **userdata;
     dwfl_report_begin_add(s->dwfl);
     Dwfl_Module *module = dwfl_report_elf(s->dwfl, image->path, path, fd, image->bias, true);
     dwfl_report_end(s->dwfl, NULL, NULL);
     if (!module)
         close(fd);
+    else if (dwfl_module_info(module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL))
+        *userdata = (void *)(intptr_t)(separate + 1);
     return module;
 }
 
 /* The symbols of a separate file, at the place of its image. */
-static bool add_names(struct symbols *s, const struct sw_image *image, const char *path)
+static bool add_names(struct symbols *s, const struct sw_image *image, int file)
 {
+    char path[40];
     struct sw_image added;
-    return *path && sw_images_add_file(s->files, path, image->begin) == SW_OK &&
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    return file >= 0 && sw_images_add_file(s->files, path, image->begin) == SW_OK &&
            sw_images_find(s->files, image->begin, &added) == SW_OK && added.bias == image->bias;
 }
 
@@ -138,29 +153,48 @@ static bool is_wanted(const struct symbols *s, const struct debug_file *debug)
     return debug->has_lines && s->lines != LINES_NONE && (!is_large || s->lines == LINES_ALL);
 }
 
+/*
+ * The file that is mapped. Its path is one in the target's root, if that has mounts of its own; of a process that has
+ * changed its root, one in ours. root: receives which. -1: it is not there, or it is another one, which is said.
+ */
+static int open_image(const struct symbols *s, const struct sw_image *image, const char **root)
+{
+    const char *const roots[] = { s->root, "" };
+    const char *difference = NULL;
+    for (size_t i = 0; i < (*s->root ? 2 : 1); i++) {
+        const int fd = open_within(roots[i], image->path);
+        const char *here = fd >= 0 ? find_difference(s, fd, image->begin) : NULL;
+        *root = roots[i];
+        if (fd >= 0 && !here)
+            return fd;
+        if (fd >= 0)
+            close(fd);
+        if (i == 0)
+            difference = here;
+    }
+    if (difference)
+        complain("%s%s: not used: %s", s->root, image->path, difference);
+    return -1;
+}
+
 static void open_known(struct symbols *s, const struct sw_image *image, struct known *known)
 {
     char path[PATH_MAX];
     struct debug_file debug;
-    if (image->is_pe || snprintf(path, sizeof path, "%s%s", s->root, image->path) >= (int)sizeof path)
-        return;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const char *root;
+    const int fd = image->is_pe ? -1 : open_image(s, image, &root);
     if (fd < 0)
         return;
-    const char *difference = find_difference(s, fd, image->begin);
-    if (difference) {
-        complain("%s: not used: %s", path, difference);
-        close(fd);
-        return;
-    }
-    debug_file_find(fd, path, &debug);
+    snprintf(path, sizeof path, "%s%s", root, image->path);
+    debug_file_find(fd, &(struct debug_place){ s->root, root, image->path }, &debug);
+    known->file = debug.file;
     known->managed_begin = debug.managed_begin + image->bias;
     known->managed_end = debug.managed_end + image->bias;
     if (is_wanted(s, &debug)) {
-        known->module = open_module(s, image, path, fd);
+        known->module = open_module(s, image, path, fd, debug.file);
         return;
     }
-    known->has_names = add_names(s, image, debug.path);
+    known->has_names = add_names(s, image, debug.file);
     close(fd);
 }
 
@@ -177,7 +211,7 @@ static struct known *module_of(struct symbols *s, const struct sw_image *image)
         must(s->known ? SW_OK : SW_E_NO_MEMORY, "symbols");
     }
     struct known *known = &s->known[s->count++];
-    *known = (struct known){ .begin = image->begin };
+    *known = (struct known){ .begin = image->begin, .file = -1 };
     open_known(s, image, known);
     return known;
 }
