@@ -66,12 +66,12 @@ FUZZ_TUBE := $(BUILD)/test/fuzz/fuzz_script $(BUILD)/test/fuzz/fuzz_compare
 $(FUZZ_TUBE): private LIB := $(HARNESS) $(LIB)
 $(FUZZ_TUBE): private LDLIBS += -ldl
 $(FUZZ_TUBE): $(HARNESS)
-# What it reads and writes is no part of the library.
-FUZZ_FOLDED := $(BUILD)/test/fuzz/fuzz_folded
-$(FUZZ_FOLDED): private LIB := $(PROFILES)
-$(FUZZ_FOLDED): private LDLIBS += -lprotobuf-c -lz
-$(FUZZ_FOLDED): private override CPPFLAGS += -Itools
-$(FUZZ_FOLDED): $(PROFILES)
+# What they read and write is no part of the library.
+FUZZ_PROFILES := $(BUILD)/test/fuzz/fuzz_folded $(BUILD)/test/fuzz/fuzz_pprof
+$(FUZZ_PROFILES): private LIB := $(PROFILES)
+$(FUZZ_PROFILES): private LDLIBS += -lprotobuf-c -lz
+$(FUZZ_PROFILES): private override CPPFLAGS += -Itools
+$(FUZZ_PROFILES): $(PROFILES)
 # A reader that is no part of the library either.
 FUZZ_PDB := $(BUILD)/test/fuzz/fuzz_pdb
 $(FUZZ_PDB): private LIB := $(PDB_O)
