@@ -2,7 +2,7 @@
  * Folded stacks from arbitrary bytes, written in every format and read once more. Holds: a bound of memory is kept, no
  * name ends a script of the page, and all that is written as folded stacks is read again.
  */
-#include <profile/profile.h>
+#include "written.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,18 +22,6 @@ static struct sw_profile *read_bytes(char *bytes, size_t size, uint64_t *refused
         abort();
     fclose(file);
     return profile;
-}
-
-/* What is written; the caller frees it. */
-static char *write_as(const struct sw_profile *profile, const char *name, size_t *size)
-{
-    const struct sw_profile_view view = { .title = "</script>", .kinds = true };
-    char *bytes = NULL;
-    FILE *file = open_memstream(&bytes, size);
-    if (!file || sw_profile_write_as(profile, name, &view, file) != SW_PROFILE_OK)
-        abort();
-    fclose(file);
-    return bytes;
 }
 
 static void write_all(const struct sw_profile *profile)

@@ -2,8 +2,9 @@
  * A profile in pprof's format from arbitrary bytes, in gzip as files are, written in every format and read once more.
  * Holds: a bound of memory is kept, and what is written has as many samples as were read, or fewer, and none refused.
  */
+#include "written.h"
+
 #include <profile/gzip.h>
-#include <profile/profile.h>
 
 #include <stdlib.h>
 
@@ -31,17 +32,6 @@ static enum sw_profile_status read_packed(char *bytes, size_t size, struct sw_pr
     const enum sw_profile_status status = sw_profile_read_pprof(&options, file, profile, refused);
     fclose(file);
     return status;
-}
-
-static char *write_as(const struct sw_profile *profile, const char *name, size_t *size)
-{
-    const struct sw_profile_view view = { .threads = true };
-    char *bytes = NULL;
-    FILE *file = open_memstream(&bytes, size);
-    if (!file || sw_profile_write_as(profile, name, &view, file) != SW_PROFILE_OK)
-        abort();
-    fclose(file);
-    return bytes;
 }
 
 static void write_all(const struct sw_profile *profile)
