@@ -126,7 +126,7 @@ static size_t bytes_after_removal(void)
     return bytes;
 }
 
-enum { LITTLE = 16 << 10 }; /* an empty map and an empty set of images */
+enum { LITTLE = 24 << 10 }; /* an empty map, 16 KB of it numbers of its changes, and an empty set of images */
 
 /* Whether the system tells which threads there are: emulators do not. */
 static bool tells_threads(void)
