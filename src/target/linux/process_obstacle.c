@@ -132,9 +132,11 @@ const char *sw_process_obstacle_text(enum sw_process_obstacle obstacle)
     static const char *const texts[] = {
         [SW_OBSTACLE_NONE] = "nothing that /proc tells is in the way: a sandbox or a security module may forbid it",
         [SW_OBSTACLE_TRACED] = "another process traces it: a debugger, strace; end that first",
-        [SW_OBSTACLE_OTHER_USER] = "it is another user's: be that user, or have CAP_SYS_PTRACE (root)",
+        [SW_OBSTACLE_OTHER_USER] = "it is another user's: be that user, or have CAP_SYS_PTRACE "
+                                   "(root; in a container: --cap-add SYS_PTRACE)",
         [SW_OBSTACLE_MORE_RIGHTS] = "it has more rights than its user, or hides its memory (setuid, capabilities, "
-                                    "PR_SET_DUMPABLE): have CAP_SYS_PTRACE (root)",
+                                    "PR_SET_DUMPABLE): have CAP_SYS_PTRACE (root; in a container: --cap-add "
+                                    "SYS_PTRACE)",
         [SW_OBSTACLE_SCOPE] = "kernel.yama.ptrace_scope lets a user look at own children only: have CAP_SYS_PTRACE "
                               "(root), or set it to 0",
         [SW_OBSTACLE_POLICY] = "kernel.yama.ptrace_scope is 3: nobody may until the system is started again",
