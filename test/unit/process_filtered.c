@@ -32,35 +32,38 @@ static const struct timespec second = { 1, 0 }, moment = { 0, SHORT_US * 1000L }
 
 /* ---- what sleeps: one thread each ---- */
 
+/* Whose names are looked for: clang sees which one the main thread calls. */
+#define NOINLINE __attribute__((noinline))
+
 static atomic_int slept; /* so that no call is the last thing that a function does, and a jump */
 
-static void sleep_a_second(void)
+static NOINLINE void sleep_a_second(void)
 {
     slept += (int)nanosleep(&second, NULL);
 }
 
-static void poll_a_second(void)
+static NOINLINE void poll_a_second(void)
 {
     slept += (int)poll(NULL, 0, 1000);
 }
 
-static void futex_a_second(void)
+static NOINLINE void futex_a_second(void)
 {
     int word = 0;
     slept += (int)syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &second, NULL, 0);
 }
 
-static void sleep_a_moment(void)
+static NOINLINE void sleep_a_moment(void)
 {
     slept += (int)nanosleep(&moment, NULL);
 }
 
-static void poll_for_ever(void)
+static NOINLINE void poll_for_ever(void)
 {
     slept += (int)poll(NULL, 0, -1);
 }
 
-static void futex_for_ever(void)
+static NOINLINE void futex_for_ever(void)
 {
     int word = 0;
     slept += (int)syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
