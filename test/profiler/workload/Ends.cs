@@ -52,6 +52,7 @@ static class Ends
                 break;
             case "kill":
                 kill(Environment.ProcessId, number);
+                Thread.Sleep(number == 6 ? 0 : 20000); // another thread may be met, and Main would return first
                 break;
         }
         return 3;
