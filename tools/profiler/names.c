@@ -238,27 +238,21 @@ static bool is_known(uint64_t frame, uint32_t *location)
     return slot->frame && slot->location != unnamed;
 }
 
-static bool read_place(uint64_t address, uint64_t function, enum sw_kind kind, struct sw_clr_place *place)
+/* Code may have been made since the runtime's memory was read here: then that is read again. */
+static bool find_code(uint64_t address, struct sw_range *range)
 {
-    struct sw_range range = { .kind = SW_KIND_NGEN, .id = function };
-    return (kind == SW_KIND_NGEN || sw_clr_names_find(names, address, 0, &range) == SW_OK) &&
-           (sw_clr_names_place(names, address, &range, place) == SW_OK || place->image);
+    if (sw_clr_names_find(names, address, 0, range) == SW_OK)
+        return true;
+    sw_clr_names_renew(names);
+    return sw_clr_names_find(names, address, 0, range) == SW_OK;
 }
 
-/*
- * What an address in managed code was made from, where that has lines. Code may have been made since the runtime's
- * memory was read here: then that is read again, for the answer is kept for the whole method.
- */
+/* What an address in managed code was made from, where that has lines. The answer is kept for the whole method. */
 static bool find_place(uint64_t address, uint64_t function, enum sw_kind kind, struct sw_clr_place *place)
 {
-    if (!with_lines)
-        return false;
-    if (!read_place(address, function, kind, place)) {
-        sw_clr_names_renew(names);
-        if (!read_place(address, function, kind, place))
-            return false;
-    }
-    return lines_has(place->image);
+    struct sw_range range = { .kind = SW_KIND_NGEN, .id = function };
+    return with_lines && (kind == SW_KIND_NGEN || find_code(address, &range)) &&
+           (sw_clr_names_place(names, address, &range, place) == SW_OK || place->image) && lines_has(place->image);
 }
 
 /* The location of a method, or of a line of it: which of both is found out with its first address. */
