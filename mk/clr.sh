@@ -68,8 +68,8 @@ under() {
         run_once "$@" && return 0
         echo "run $turn of the workload ended with status $? ($settings ):"
         head -n 5 "$work/out"
-        faults "$since"
-        ! faults "$since" | grep -qF "in ${library##*/}" || break
+        faults "$since" | tee "$work/faults"
+        ! grep -qF "in ${library##*/}" "$work/faults" || break
     done
     not_ok "no run ended well, or one ended in this library"
 }

@@ -383,8 +383,10 @@ bool sw_analyze_is_piece(const struct sw_code *code, uint64_t begin, struct sw_a
 {
     uint64_t at = begin;
     struct sw_insn insn;
+    if (!sw_arch_has_link(code->arch))
+        return false;
     start(w, code, begin);
-    if (!sw_arch_has_link(code->arch) || !is_piece(w, begin, 1))
+    if (!is_piece(w, begin, 1))
         return false;
     for (unsigned n = 0; n < MOST_INSNS && decode(w, at, &insn); n++) {
         if (insn.flow == SW_FLOW_RETURN || insn.flow == SW_FLOW_INDIRECT ||
@@ -400,8 +402,10 @@ uint64_t sw_analyze_from_call(const struct sw_code *code, uint64_t after, struct
 {
     const uint64_t call = after - code->arch->insn_bytes;
     struct sw_insn insn;
+    if (!sw_arch_has_link(code->arch))
+        return after;
     start(w, code, call);
-    if (!sw_arch_has_link(code->arch) || !decode(w, call, &insn) || insn.flow != SW_FLOW_CALL)
+    if (!decode(w, call, &insn) || insn.flow != SW_FLOW_CALL)
         return after;
     const enum sw_flow_outlined is = sw_flow_run_outlined(w, &insn, after, &w->current, &w->other);
     return is == SW_OUTLINED_RETURNS || is == SW_OUTLINED_CALLS ? call : after;

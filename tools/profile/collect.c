@@ -316,7 +316,7 @@ static uint32_t add_stack(struct sw_profile *profile, const struct sw_profile_sa
 
 static void add_values(struct sw_profile *profile, uint32_t number, const int64_t *values)
 {
-    int64_t *sums = (int64_t *)(profile->sums.items + number * profile->sums.item_bytes);
+    int64_t *sums = sw_profile_sums_of(profile, number);
     for (size_t i = 0; i < profile->column_count; i++) {
         bool saturated;
         sums[i] = sw_profile_sum(sums[i], values[i], &saturated);

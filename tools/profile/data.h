@@ -124,6 +124,12 @@ static inline const int64_t *sw_profile_sums(const struct sw_profile *profile, s
     return sw_profile_array_at(&profile->sums, sample);
 }
 
+/* The same, to be changed. */
+static inline int64_t *sw_profile_sums_of(struct sw_profile *profile, size_t sample)
+{
+    return (int64_t *)(profile->sums.items + sample * profile->sums.item_bytes);
+}
+
 /* Every sample has a time, so that formats with an order in time can be written. */
 static inline bool sw_profile_has_times(const struct sw_profile *profile)
 {

@@ -7,11 +7,6 @@ struct total {
     double value, samples;
 };
 
-static int64_t *sums_of(struct sw_profile *profile, size_t sample)
-{
-    return (int64_t *)(profile->sums.items + sample * profile->sums.item_bytes);
-}
-
 enum sw_profile_status sw_profile_share(struct sw_profile *profile, size_t column, size_t counted, uint64_t more)
 {
     if (column >= profile->column_count || counted >= profile->column_count)
@@ -23,7 +18,7 @@ enum sw_profile_status sw_profile_share(struct sw_profile *profile, size_t colum
     double all = 0;
     for (size_t i = 0; i < rows; i++) {
         const struct sw_profile_sample_row *row = sw_profile_row(&profile->samples, i);
-        const int64_t *sums = sums_of(profile, i);
+        const int64_t *sums = sw_profile_sums(profile, i);
         if (row->thread == 0 || sums[column] == 0)
             continue;
         totals[row->thread].value += (double)sums[column];
@@ -34,7 +29,7 @@ enum sw_profile_status sw_profile_share(struct sw_profile *profile, size_t colum
     for (size_t i = 0; i < rows; i++) {
         const struct sw_profile_sample_row *row = sw_profile_row(&profile->samples, i);
         const struct total *total = &totals[row->thread];
-        int64_t *sums = sums_of(profile, i);
+        int64_t *sums = sw_profile_sums_of(profile, i);
         if (sums[column] && total->samples > 0 && all * factor < 0x1p62)
             sums[column] = (int64_t)(factor * total->value * ((double)sums[counted] / total->samples) + 0.5);
     }
